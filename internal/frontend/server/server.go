@@ -175,6 +175,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 			if err := s.runs.ResumeOnStart(ctx); err != nil {
 				o.Log.Warn("interrupted runs were not resumed", "error", err)
 			}
+			s.resumeSpent(ctx) // the limits may be higher than those of the process before this one
 		}
 		s.runs.Wake(ctx)
 	}()
@@ -265,9 +266,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	}
 	s.api.SetLimits(next.limits())
 	if s.hosted.Spending.SetLimits(next.Spending) {
-		if err := s.runs.Free(ctx, func(i run.Info) error { return s.hosted.Spending.Check(ctx, i) }); err != nil {
-			s.o.Log.Error("runs that wait for a limit of spending were not resumed", "error", err)
-		}
+		s.resumeSpent(ctx)
 	}
 	if err := s.o.App.SetLevel(next.API.LogLevel); err != nil {
 		s.o.Log.Warn(err.Error())
@@ -278,6 +277,14 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		s.o.Log.Error("the old audit sink was left", "error", err)
 	}
 	return fixed, nil
+}
+
+// resumeSpent resumes the runs that were suspended for a limit of spending, as far as the present limits allow it.
+func (s *Server) resumeSpent(ctx context.Context) {
+	err := s.runs.Free(ctx, func(i run.Info) error { return s.hosted.Spending.Check(ctx, i) })
+	if err != nil && ctx.Err() == nil {
+		s.o.Log.Error("runs that wait for a limit of spending were not resumed", "error", err)
+	}
 }
 
 // fetch starts to fetch keys instead of the previous ones, until the server ends. Nil fetches none.

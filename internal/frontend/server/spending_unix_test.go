@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,13 +16,16 @@ import (
 	"loki/internal/service/postgres/postgrestest"
 )
 
-// TestSpendingRaised: when too little of a limit is left for an agent, its new work is refused; when SIGHUP raises the limit, its suspended runs
-// resume.
+// TestSpendingRaised: when too little of a limit is left for an agent, its new work is refused; when SIGHUP or a restart raises the limit, its
+// suspended runs resume.
 func TestSpendingRaised(t *testing.T) {
-	for _, kind := range []string{"files", "PostgreSQL"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, tt := range []struct {
+		store   string
+		restart bool
+	}{{"files", false}, {"files", true}, {"PostgreSQL", false}, {"PostgreSQL", true}} {
+		t.Run(fmt.Sprintf("%s,restart=%t", tt.store, tt.restart), func(t *testing.T) {
 			store := ""
-			if kind == "PostgreSQL" {
+			if tt.store == "PostgreSQL" {
 				store = "store: " + postgrestest.Database(t) + "\n"
 			}
 			config := func(tokens string) string {
@@ -59,23 +63,41 @@ triggers:
 			}
 			begin("small", "done")
 
-			raise := func(tokens string) {
+			limit := func(tokens string) {
 				t.Helper()
 				if err := os.WriteFile(filepath.Join(s.Dir, "config.yaml"), []byte(config(tokens)), 0o600); err != nil {
 					t.Fatal(err)
 				}
+			}
+			raise := func(tokens string) {
+				t.Helper()
+				limit(tokens)
 				before := strings.Count(s.Stderr(), "read again")
 				s.Signal(syscall.SIGHUP)
 				until(t, "SIGHUP", func() bool { return strings.Count(s.Stderr(), "read again") > before })
 			}
 			raise("210")
 			expect(t, s.Post("/v1/agents/big/runs", `{"prompt": "x"}`), http.StatusTooManyRequests)
-			raise("100000")
-			until(t, "the run that was suspended", func() bool {
+			status := func(id string) string {
+				t.Helper()
 				var r api.RunDetail
-				expect(t, s.Get("/v1/runs/"+parked.ID), http.StatusOK).JSON(t, &r)
-				return r.Status == "done"
-			})
+				expect(t, s.Get("/v1/runs/"+id), http.StatusOK).JSON(t, &r)
+				return r.Status
+			}
+			if tt.restart {
+				s.Kill()
+				s.Begin()
+				expect(t, s.Post("/v1/agents/big/runs", `{"prompt": "x"}`), http.StatusTooManyRequests)
+				if got := status(parked.ID); got != "suspended" {
+					t.Errorf("after a restart with the same limit: %s", got)
+				}
+				s.Kill()
+				limit("100000")
+				s.Begin()
+			} else {
+				raise("100000")
+			}
+			until(t, "the run that was suspended", func() bool { return status(parked.ID) == "done" })
 			begin("big", "done")
 		})
 	}

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 // suite is the tests of this package. Under the race detector they run the program as users have it,
-// because scripts start it hundreds of times. Scripts in which much happens at once run the one with the
-// detector, and so do all with LOKI_TEST=full.
+// because they start it hundreds of times, but for the scripts in which much happens at once. These run the one with the
+// detector, and the other scripts are left out. With LOKI_TEST=full nothing is left out, and all run the one with the detector.
 type suite struct{ *testing.M }
 
 // Run runs the tests.
@@ -73,8 +73,20 @@ func (s suite) Run() int {
 // withRace is the variable with the PATH that leads to the program with the race detector.
 const withRace = "LOKI_TEST_PATH_WITH_RACE"
 
-// raced matches the scripts that run the program with the race detector.
-var raced = regexp.MustCompile(`^script-(agent_children|digest|knowledge_agents|map|mcp|record_children|replies_calls|runs_budget|runs_suspend|todo_chat|tools)`)
+// raced matches the scripts in which much happens at once.
+var raced = regexp.MustCompile(`^(agent_children|digest|jobs|knowledge_agents|limits|map|mcp|record_children|replies_calls|runs_budget|runs_suspend|schedules|todo_chat|tools)`)
+
+// scripts returns the scripts to run.
+func scripts(t *testing.T) []string {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	if os.Getenv(withRace) == "" {
+		return files
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return !raced.MatchString(filepath.Base(file)) })
+}
 
 // TestScripts runs the program as its users do: each file of testdata/script is one
 // behavior, played in an empty directory with an empty home.
@@ -83,7 +95,7 @@ func TestScripts(t *testing.T) {
 		t.Skip("the agents' scripts need a POSIX shell")
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               scripts(t),
 		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -97,7 +109,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")    // the race detector waits a second at each exit
 			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
 			env.Values[testingKey{}] = env.T()
-			if path := os.Getenv(withRace); path != "" && raced.MatchString(filepath.Base(env.WorkDir)) {
+			if path := os.Getenv(withRace); path != "" {
 				env.Setenv("PATH", path)
 			}
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)

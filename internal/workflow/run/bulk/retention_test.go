@@ -1,14 +1,20 @@
 package bulk_test
 
 import (
+	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"loki/internal/service/postgres"
+	"loki/internal/service/postgres/postgrestest"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/run/memstore"
+	runpostgres "loki/internal/workflow/run/postgres"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // TestRetention forgets runs by status and age. Those that work or wait stay, and the newest ones.
@@ -47,27 +53,73 @@ func TestRetention(t *testing.T) {
 
 // TestRetentionByOne: of several processes one forgets, and no process does again before the time is over.
 func TestRetentionByOne(t *testing.T) {
-	ctx, clock := t.Context(), time.Now()
-	store := memstore.New(func() time.Time { return clock })
+	for name, open := range map[string]func(t *testing.T) [2]run.Store{
+		"memory": func(*testing.T) [2]run.Store {
+			s := memstore.New(nil)
+			return [2]run.Store{s, s}
+		},
+		"file": func(t *testing.T) (stores [2]run.Store) {
+			path := filepath.Join(t.TempDir(), "runs.db")
+			for i := range stores {
+				s, err := sqlite.Open(path, sqlite.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stores[i] = s
+			}
+			return stores
+		},
+		"database": func(t *testing.T) (stores [2]run.Store) {
+			address := postgrestest.Database(t)
+			for i := range stores {
+				db, err := postgres.Open(address, postgres.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(db.Close)
+				stores[i] = runpostgres.New(db, runpostgres.Options{})
+			}
+			return stores
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stores := open(t)
+			t.Cleanup(func() {
+				for _, s := range stores {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			retainByOne(t, stores)
+		})
+	}
+}
+
+// retainByOne applies retention in two stores of the same runs.
+func retainByOne(t *testing.T, stores [2]run.Store) {
+	ctx := t.Context()
 	for range 5 {
-		j, err := store.Create(ctx, run.Info{Agent: "a"}, run.Checkpoint{})
+		j, err := stores[0].Create(ctx, run.Info{Agent: "a"}, run.Checkpoint{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := j.End(ctx, run.Ending{Status: run.Done}); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.Close(); err != nil {
+		if err := errors.Join(j.End(ctx, run.Ending{Status: run.Done}), j.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rule := bulk.Retention{Done: time.Hour, Failed: bulk.Never, Keep: 2}
-	apply := func() (ids []string) {
+	rule, now := bulk.Retention{Done: time.Hour, Failed: bulk.Never, Keep: 2}, time.Now()
+	for _, when := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 0}, {59 * time.Minute, 0}, {2 * time.Hour, 3}} {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
-		for range 8 {
+		var ids []string
+		for i := range 8 {
 			wg.Go(func() {
-				got, err := rule.Apply(ctx, store, clock, time.Hour)
+				got, err := rule.Apply(ctx, stores[i%2], now.Add(when.after), time.Hour)
 				mu.Lock()
 				defer mu.Unlock()
 				if ids = append(ids, got...); err != nil {
@@ -76,20 +128,11 @@ func TestRetentionByOne(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		return ids
+		if len(ids) != when.want {
+			t.Fatalf("after %v: %v were forgotten, want %d runs", when.after, ids, when.want)
+		}
 	}
-	if ids := apply(); len(ids) != 0 {
-		t.Fatalf("%v were forgotten before their time", ids)
-	}
-	clock = clock.Add(59 * time.Minute)
-	if ids := apply(); len(ids) != 0 {
-		t.Fatalf("%v were forgotten before their time", ids)
-	}
-	clock = clock.Add(time.Hour)
-	if ids := apply(); len(ids) != 3 {
-		t.Fatalf("%v were forgotten, want 3 runs", ids)
-	}
-	if left, err := store.Runs(ctx, run.Query{}); err != nil || len(left) != 2 {
+	if left, err := stores[1].Runs(ctx, run.Query{}); err != nil || len(left) != 2 {
 		t.Fatalf("%d runs are left, %v", len(left), err)
 	}
 }

@@ -208,13 +208,15 @@ func (t *Tree) initialize(ctx context.Context, made string, source repo) (git, e
 		}
 	}
 	g.dir = made
-	settings := map[string]string{"user.name": source.who[0], "user.email": source.who[1], "gc.auto": "0"}
-	for _, key := range []string{"core.autocrlf", "core.eol", "core.ignoreCase", "core.fileMode"} {
-		if value := source.setting(ctx, key); value != "" {
-			settings[key] = value
-		}
+	settings, err := source.settings(ctx, `^core\.(autocrlf|eol|ignorecase|filemode)$`)
+	if err != nil {
+		return git{}, err
 	}
+	settings["user.name"], settings["user.email"], settings["gc.auto"] = source.who[0], source.who[1], "0"
 	for key, value := range settings {
+		if value == "" {
+			continue
+		}
 		if _, err := g.run(ctx, nil, "config", key, value); err != nil {
 			return git{}, err
 		}

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -124,10 +125,18 @@ func (g git) commit(ctx context.Context, name string) (string, error) {
 	return g.line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 }
 
-// setting returns a value of the repository or the user, "" without one.
-func (g git) setting(ctx context.Context, key string) string {
-	value, _ := g.line(ctx, "config", "--get", key)
-	return value
+// settings returns what is set of the repository or the user, of the settings whose names, in lower case, match a regular expression.
+func (g git) settings(ctx context.Context, pattern string) (map[string]string, error) {
+	found, err := g.names(ctx, "config", "--null", "--get-regexp", pattern)
+	if err != nil && !failed(err, 1) { // 1: there is none
+		return nil, err
+	}
+	set := make(map[string]string)
+	for _, each := range found {
+		name, value, _ := strings.Cut(each, "\n")
+		set[name] = value // the last one counts
+	}
+	return set, nil
 }
 
 // changedFiles returns the files that differ between two trees; with added only the files that are new in the second.
@@ -154,13 +163,28 @@ type repo struct {
 // openRepo opens the repository around g.dir.
 func openRepo(ctx context.Context, g git) (r repo, err error) {
 	r.git = g
-	bare, err := g.line(ctx, "rev-parse", "--is-bare-repository")
-	r.bare = bare == "true"
-	for _, p := range []struct {
+	paths := []struct {
 		to   *string
 		flag string
-	}{{&r.common, "--git-common-dir"}, {&r.own, "--absolute-git-dir"}, {&r.root, "--show-toplevel"}, {&r.prefix, "--show-prefix"}} {
-		if err == nil && (!r.bare || p.to == &r.common || p.to == &r.own) {
+	}{{&r.common, "--git-common-dir"}, {&r.own, "--absolute-git-dir"}, {&r.root, "--show-toplevel"}, {&r.prefix, "--show-prefix"}}
+	ask := []string{"rev-parse", "--is-bare-repository", "--path-format=absolute"}
+	for _, p := range paths {
+		ask = append(ask, p.flag)
+	}
+	out, err := g.run(ctx, nil, ask...)
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if r.bare = lines[0] == "true"; r.bare {
+		paths = paths[:2]
+		if len(lines) > len(paths) { // it fails, but only at --show-toplevel
+			err = nil
+		}
+	}
+	for i, p := range paths {
+		switch {
+		case err != nil:
+		case len(lines) == 1+len(paths):
+			*p.to = lines[1+i]
+		default: // a path has a line break
 			*p.to, err = g.line(ctx, "rev-parse", "--path-format=absolute", p.flag)
 		}
 	}
@@ -181,13 +205,15 @@ func openRepo(ctx context.Context, g git) (r repo, err error) {
 
 // calm finds out which settings switch off the programs that the settings of the repository name.
 func (r *repo) calm(ctx context.Context) error {
-	drivers, err := r.names(ctx, "config", "--null", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`)
-	if err != nil && !failed(err, 1) {
+	set, err := r.settings(ctx, `^(user\.(name|email)|(filter|merge)\..*\.(clean|smudge|process|required|driver))$`)
+	if err != nil {
 		return err
 	}
-	r.quiet = make(map[string]string)
-	for _, key := range drivers {
+	r.who = [2]string{cmp.Or(set["user.name"], "Loki"), cmp.Or(set["user.email"], "loki@localhost")}
+	r.quiet = map[string]string{"user.name": r.who[0], "user.email": r.who[1]}
+	for key := range set {
 		switch filepath.Ext(key) {
+		case ".name", ".email":
 		case ".driver", ".required":
 			r.quiet[key] = "false" // a driver that fails is a conflict
 		default:
@@ -195,13 +221,6 @@ func (r *repo) calm(ctx context.Context) error {
 			name, _ := strings.CutPrefix(strings.TrimSuffix(key, filepath.Ext(key)), "filter.")
 			r.driven = append(r.driven, name)
 		}
-	}
-	r.who = [2]string{"Loki", "loki@localhost"}
-	for i, key := range []string{"user.name", "user.email"} {
-		if value := r.setting(ctx, key); value != "" {
-			r.who[i] = value
-		}
-		r.quiet[key] = r.who[i]
 	}
 	return nil
 }

@@ -150,24 +150,25 @@ func (n note) leave(ctx context.Context, store Store, e Entry) (ok bool, err err
 func (i *Info) claim(ctx context.Context, store Store) error {
 	var claims []Entry
 	for _, g := range i.Gates {
-		if g.Overlap != gate.Skip || g.Limit == 0 || g.Debounce > 0 {
-			place := math.MaxInt64 - time.Now().UnixNano()
-			e := Entry{Key: fmt.Sprintf("%s%s/line/%019d-%s", gatePrefix, g.Name, place, NewID()), Run: NewRun}
-			if len(i.Gates) > 1 {
-				e.Doc, _ = json.Marshal(note{Several: true})
+		if g.Overlap == gate.Skip && g.Limit > 0 && g.Debounce == 0 {
+			free, taken, err := slots(ctx, store, g, "")
+			switch {
+			case err != nil:
+				return err
+			case free.Key == "":
+				return fault.Wrap(fault.Limit, &BusyError{g, taken[0].Run}, "the run is not started").WithHint("wait until it has ended, or have runs wait: overlap: %s", gate.Queue)
+			case g.Starts == 0:
+				free.Run = NewRun
+				claims = append(claims, free)
+				continue
 			}
-			claims = append(claims, e)
-			continue
 		}
-		free, taken, err := slots(ctx, store, g, "")
-		if err != nil {
-			return err
+		place := math.MaxInt64 - time.Now().UnixNano()
+		e := Entry{Key: fmt.Sprintf("%s%s/line/%019d-%s", gatePrefix, g.Name, place, NewID()), Run: NewRun}
+		if len(i.Gates) > 1 {
+			e.Doc, _ = json.Marshal(note{Several: true})
 		}
-		if free.Key == "" {
-			return fault.Wrap(fault.Limit, &BusyError{g, taken[0].Run}, "the run is not started").WithHint("wait until it has ended, or have runs wait: overlap: %s", gate.Queue)
-		}
-		free.Run = NewRun
-		claims = append(claims, free)
+		claims = append(claims, e)
 	}
 	slices.SortFunc(claims, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) }) // the same order in all processes
 	i.Claims = slices.Concat(i.Claims, claims)

@@ -198,6 +198,27 @@ func TestGateThrottles(t *testing.T) {
 	})
 }
 
+// TestGateThrottlesAndSkips has runs that wait for the throttle, and are not started while another one is at work.
+func TestGateThrottlesAndSkips(t *testing.T) {
+	withCrowd(t, 12, func(t *testing.T, c *crowd) {
+		rules := gate.Rules{Key: "k", Overlap: gate.Skip, Throttle: "2/1m"}
+		ids := []string{c.must("a", rules)}
+		if _, err := c.start("x", rules); !errors.As(err, new(*run.BusyError)) {
+			t.Errorf("a start while another one is at work: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		ids = append(ids, c.must("b", rules))
+		time.Sleep(2 * time.Second)
+		ids = append(ids, c.must("c", rules), c.must("d", rules))
+		c.expect("done done done done", "abcd", ids...)
+		for i := range 2 {
+			if wait := c.at[i+2] - c.at[i]; wait < time.Minute || wait > 90*time.Second || c.most > 1 {
+				t.Errorf("%d at work at once, more than 2 starts in a minute: %v", c.most, c.at)
+			}
+		}
+	})
+}
+
 func TestGateDebounces(t *testing.T) {
 	withCrowd(t, 12, func(t *testing.T, c *crowd) {
 		rules, start := gate.Rules{Debounce: "30s"}, time.Now()

@@ -10,8 +10,9 @@ import (
 // Bounds of what callers share, so that the lock of the file is held for moments only and
 // other processes get it too.
 const (
-	maxGroup = 256                  // writes that wait for the file together
-	maxHold  = 5 * time.Millisecond // after which a transaction takes no further write
+	maxGroup    = 256                  // writes that wait for the file together
+	maxHold     = 5 * time.Millisecond // after which a transaction takes no further write
+	maxCreating = 64                   // runs that are created together
 )
 
 // A process that waits for the file looks every 100 ms whether it is free. So that it gets

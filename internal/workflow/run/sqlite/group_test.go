@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -482,5 +483,40 @@ func TestBurstsOfProcesses(t *testing.T) {
 		if text, _ := c.State.Get("text"); err != nil || info.Status != run.Done || c.Step != each || text.Text() != prose(each, 1500) {
 			t.Errorf("run %s is %s after super-step %d: %v", info.ID, info.Status, c.Step, err)
 		}
+	}
+}
+
+// TestManyBegin: of many runs that begin at the same time, few are at work, since those that have begun end before most of the others begin.
+func TestManyBegin(t *testing.T) {
+	const runs = 2000
+	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Durability: Off})
+	var wg sync.WaitGroup
+	var working, most atomic.Int64
+	for range runs {
+		wg.Go(func() {
+			j, err := s.Create(t.Context(), run.Info{Agent: "a"}, run.Checkpoint{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer working.Add(-1)
+			for n := working.Add(1); ; {
+				if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+					break
+				}
+			}
+			for step := range 2 {
+				if err := j.Commit(t.Context(), run.Checkpoint{Step: step + 1}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := errors.Join(j.End(t.Context(), run.Ending{Status: run.Done}), j.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := most.Load(); n > runs/2 {
+		t.Errorf("%d of %d runs were at work at the same time", n, runs)
 	}
 }

@@ -16,8 +16,11 @@ import (
 	"loki/internal/workflow/run/record"
 )
 
-// Create begins a run.
+// Create begins a run. Of many calls at the same time, those beyond maxCreating wait before they take memory. Meanwhile the runs that have
+// begun write, too, and end, so that few are in the middle of their work only because the file is busy.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
+	s.creating <- struct{}{} // waits for writes of others, never for runs
+	defer func() { <-s.creating }()
 	doc, err := s.seal().About(info)
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)

@@ -94,6 +94,8 @@ type Store struct {
 	groupMu sync.Mutex
 	waiting *group // for writing; nil for none
 
+	creating chan struct{} // has a token for each run that is being created, see Create
+
 	mu       sync.Mutex
 	journals map[*journal]struct{} // open ones
 	pulse    *pulse                // of them
@@ -136,6 +138,7 @@ func Open(path string, o Options) (*Store, error) {
 	s := &Store{
 		path: abs, o: o, readers: make(chan *conn, maxReaders), done: make(chan struct{}),
 		leased: make(map[int64]*journal), journals: make(map[*journal]struct{}),
+		creating: make(chan struct{}, maxCreating),
 	}
 	s.Reads = record.NewReads(s.reads)
 	for range maxReaders {

@@ -163,29 +163,17 @@ type repo struct {
 // openRepo opens the repository around g.dir.
 func openRepo(ctx context.Context, g git) (r repo, err error) {
 	r.git = g
-	paths := []struct {
-		to   *string
-		flag string
-	}{{&r.common, "--git-common-dir"}, {&r.own, "--absolute-git-dir"}, {&r.root, "--show-toplevel"}, {&r.prefix, "--show-prefix"}}
-	ask := []string{"rev-parse", "--is-bare-repository", "--path-format=absolute"}
-	for _, p := range paths {
-		ask = append(ask, p.flag)
+	paths, ask := []*string{&r.common, &r.own, &r.root, &r.prefix}, []string{"--git-common-dir", "--absolute-git-dir", "--show-toplevel", "--show-prefix"}
+	out, err := g.run(ctx, nil, append([]string{"rev-parse", "--path-format=absolute", "--is-bare-repository"}, ask...)...)
+	lines := strings.Split(string(out), "\n")
+	if r.bare = lines[0] == "true"; r.bare && len(lines) > 3 { // it fails at --show-toplevel only
+		paths, err = paths[:2], nil
 	}
-	out, err := g.run(ctx, nil, ask...)
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if r.bare = lines[0] == "true"; r.bare {
-		paths = paths[:2]
-		if len(lines) > len(paths) { // it fails, but only at --show-toplevel
-			err = nil
-		}
-	}
-	for i, p := range paths {
-		switch {
-		case err != nil:
-		case len(lines) == 1+len(paths):
-			*p.to = lines[1+i]
-		default: // a path has a line break
-			*p.to, err = g.line(ctx, "rev-parse", "--path-format=absolute", p.flag)
+	for i, path := range paths {
+		if len(lines) == len(paths)+2 {
+			*path = lines[1+i]
+		} else if err == nil { // one of them has a line break
+			*path, err = g.line(ctx, "rev-parse", "--path-format=absolute", ask[i])
 		}
 	}
 	switch exit, ok := errors.AsType[*gitError](err); {

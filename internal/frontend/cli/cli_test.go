@@ -40,38 +40,21 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// suite is the tests of this package. Under the race detector they run the program as users have it,
-// because they start it hundreds of times, but for the scripts in which much happens at once. These run the one with the
-// detector, and the other scripts are left out. With LOKI_TEST=full nothing is left out, and all run the one with the detector.
+// suite is the tests of this package, which start the program thousands of times. Under the race detector, those run in which much happens
+// at once; all do with LOKI_TEST=full, and those that -run names.
 type suite struct{ *testing.M }
 
 // Run runs the tests.
 func (s suite) Run() int {
 	ptytest.ObeySignals()
-	if !watched || sample.Full() {
-		return s.M.Run()
-	}
-	dir, err := os.MkdirTemp("", "loki-without-race-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir, "../../../cmd/loki")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v\n%s", err, out))
-	}
-	own := os.Getenv("PATH") // begins with the program that is under test otherwise
-	for name, value := range map[string]string{"PATH": dir + string(filepath.ListSeparator) + own, withRace: own} {
-		if err := os.Setenv(name, value); err != nil {
+	flag.Parse()
+	if only := flag.Lookup("test.run"); watched && !sample.Full() && only.Value.String() == "" {
+		if err := only.Value.Set("^(TestScripts|TestFaces|TestAnswersOfFourProcesses|TestSameEventsFromAnyModel)$"); err != nil {
 			panic(err)
 		}
 	}
 	return s.M.Run()
 }
-
-// withRace is the variable with the PATH that leads to the program with the race detector.
-const withRace = "LOKI_TEST_PATH_WITH_RACE"
 
 // raced matches the scripts in which much happens at once.
 var raced = regexp.MustCompile(`^(agent_children|digest|jobs|knowledge_agents|limits|map|mcp|record_children|replies_calls|runs_budget|runs_suspend|schedules|todo_chat|tools)`)
@@ -82,7 +65,7 @@ func scripts(t *testing.T) []string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	if os.Getenv(withRace) == "" {
+	if !watched || sample.Full() {
 		return files
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return !raced.MatchString(filepath.Base(file)) })
@@ -109,9 +92,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")    // the race detector waits a second at each exit
 			env.Values[serverKey{}] = openaitest.New(env.T().(testing.TB))
 			env.Values[testingKey{}] = env.T()
-			if path := os.Getenv(withRace); path != "" {
-				env.Setenv("PATH", path)
-			}
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Condition: func(name string) (bool, error) {

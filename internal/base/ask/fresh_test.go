@@ -62,7 +62,7 @@ func TestKeysIntoFreshQuestion(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := tried.Load(); n < trials/int64(step)/2 && !t.Failed() {
+	if n := tried.Load(); n < trials/int64(step)/10 && !t.Failed() { // all but a few do if the machine has nothing else to do
 		t.Errorf("only %d keys came in time", n)
 	}
 }

@@ -289,11 +289,21 @@ func TestFullDisk(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	r := newRig(t, config.Jobs{})
-	got := r.start("read -t 1.2 <> <(:); for i in {1..3000}; do echo $i; done; read -t 1 <> <(:); echo over; exit 5", "sandbox", "full")
+	got := r.start("wait_for() { until [ -e $1 ]; do read -t 0.05 <> <(:); done; }; wait_for full; for i in {1..3000}; do echo $i; done; wait_for lost; echo over; exit 5", "sandbox", "full")
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 		t.Fatal(err)
 	}
-	out := r.call("job__output", map[string]any{"id": got.Job, "wait": "end", "timeout": 60})
+	touch := func(file string) {
+		if err := os.WriteFile(filepath.Join(r.dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch("full")
+	for to := int64(0); to < 13893; { // the bytes of the numbers
+		to = r.call("job__output", map[string]any{"id": got.Job, "since": to, "wait": "output"}).To
+	}
+	touch("lost")
+	out := r.call("job__output", map[string]any{"id": got.Job, "since": 0, "wait": "end", "timeout": 60})
 	if out.Exit == nil || *out.Exit != 5 || out.Dropped == 0 || !strings.HasSuffix(out.Output, "over\n") || !strings.Contains(out.Text, "could not be written (file too large)") {
 		t.Errorf("the output is %+v", out)
 	}

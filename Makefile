@@ -51,9 +51,10 @@ RACE      = -race -vet=off -gcflags='modernc.org/sqlite/lib=$(UNWATCHED)' -gcfla
 # By default each program with the detector sleeps for a second before it ends, in case another goroutine is just about to
 # report something: two and a half minutes for 150 packages.
 PACKAGES = ./...
+SKIP     =
 .PHONY: race
-race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
-	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout 25m -shuffle=on $(PACKAGES)
+race: # all tests with the race detector, but for those that SKIP matches; LOKI_TEST=full leaves nothing out
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout 25m -shuffle=on -skip '$(SKIP)' $(PACKAGES)
 
 .PHONY: soak
 soak: # whole, what the other tests try a part of, and each kill of the kill tests; half an hour

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -561,7 +562,10 @@ func TestLookupUsesChildsPath(t *testing.T) {
 func TestWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\npwd\n"), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a program that another test starts meanwhile would hold the file open, which keeps it from being executed
+	err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\npwd\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	res, err := Run(t.Context(), Command{Path: "./tool", Dir: dir})
